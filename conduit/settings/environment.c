@@ -39,10 +39,8 @@ static char *read_all(FILE *file, size_t *length)
 
 static bool is_setting(const char *entry)
 {
-    for (size_t i = 0; i < tk_setting_count; i++)
-        if (tk_value_in(entry, tk_setting_table[i].name))
-            return true;
-    return !strncmp(entry, "GASNET_IBV_PORTS_", 17) && strchr(entry, '='); /* and a number */
+    return tk_setting_in(entry) ||
+           (!strncmp(entry, "GASNET_IBV_PORTS_", 17) && strchr(entry, '=')); /* and a number */
 }
 
 /* Removes the blanks around values of settings, for all code that reads them by name. */
@@ -157,10 +155,16 @@ static bool has_name_of(const char *entry, const char *other)
     return *entry == '=' && (*other == '=' || !*other);
 }
 
+/* Most values are the same, too, and libc compares them faster. */
+static bool is_name_of(const char *entry, const char *other)
+{
+    return !strcmp(entry, other) || has_name_of(entry, other);
+}
+
 /* Usually the process still has its initial variables in the same order: then *next is the one. */
 static bool was_given(const char *entry, const char **next)
 {
-    if (!*next || !**next || !has_name_of(*next, entry))
+    if (!*next || !**next || !is_name_of(*next, entry))
         for (*next = environment_given; *next && **next && !has_name_of(*next, entry);)
             *next += strlen(*next) + 1;
     if (!*next || !**next)

@@ -114,15 +114,17 @@ enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
 /* The same into tk_settings, with the lines as errors. */
 enum tk_status tk_settings_load(char *const *env);
 
-/* The value in an entry NAME=value of an environment; NULL: the entry has another name. Most differ
- * in their first letter, which is tested first: each rank calls this some ten thousand times at its
- * start. */
+/* The value in an entry NAME=value of an environment; NULL: the entry has another name. */
 static inline const char *tk_value_in(const char *entry, const char *name)
 {
     while (*name && *entry == *name)
         entry++, name++;
     return *name || *entry != '=' ? NULL : entry + 1;
 }
+
+/* The setting that an entry NAME=value names; NULL: none. Each rank asks for its whole environment
+ * at its start, so entries that have not the beginning of all names cost next to nothing. */
+const struct tk_setting *tk_setting_in(const char *entry);
 
 /* The value without surrounding blanks; the length may be 0. */
 const char *tk_setting_trim(const char *value, size_t *length);

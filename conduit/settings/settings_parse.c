@@ -221,28 +221,47 @@ static enum tk_status check_numbered(const char *entry, char *why, size_t why_si
     return tk_setting_parse(&ports, entry + length + 1, &unused, why, why_size);
 }
 
-static const char *value_of(char *const *env, const char *name)
+const struct tk_setting *tk_setting_in(const char *entry)
 {
-    const char *value = NULL;
-    for (; env && *env && !value; env++)
-        value = tk_value_in(*env, name);
-    return value;
+    static const char all[] = "GASNET_";
+    const size_t begin = sizeof(all) - 1;
+    if (strncmp(entry, all, begin) != 0)
+        return NULL;
+    for (size_t i = 0; i < tk_setting_count; i++)
+        if (tk_value_in(entry + begin, tk_setting_table[i].name + begin))
+            return &tk_setting_table[i];
+    return NULL;
+}
+
+/* In the order of the table; of several entries with a name the first counts. NULL: no memory. */
+static const char **find_values(char *const *env)
+{
+    const char **values = calloc(tk_setting_count, sizeof(*values));
+    for (; values && env && *env; env++) {
+        const struct tk_setting *s = tk_setting_in(*env);
+        if (s && !values[s - tk_setting_table])
+            values[s - tk_setting_table] = strchr(*env, '=') + 1;
+    }
+    return values;
 }
 
 enum tk_status tk_settings_parse(char *const *env, struct tk_settings *out,
                                  void (*refuse)(const char *line))
 {
     char why[tk_setting_why_max];
-    enum tk_status status = TK_OK;
+    const char **values = find_values(env);
+    enum tk_status status = values ? TK_OK : TK_FAIL;
+    if (!values)
+        refuse("out of memory for the settings");
     for (size_t i = 0; i < tk_setting_count; i++) {
         const struct tk_setting *s = &tk_setting_table[i];
-        const char *value = value_of(env, s->name);
         tk_setting_reset(s, out);
-        if (!value || tk_setting_parse(s, value, out, why, sizeof(why)) == TK_OK)
+        if (!values || !values[i] || tk_setting_parse(s, values[i], out, why, sizeof(why)) == TK_OK)
             continue;
         refuse(why);
         status = TK_FAIL;
     }
+    free(values);
     for (; env && *env; env++)
         if (check_numbered(*env, why, sizeof(why)) != TK_OK) {
             refuse(why);

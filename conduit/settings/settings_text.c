@@ -10,6 +10,8 @@
 
 #include "settings/settings.h"
 
+enum { text_max = 256 };
+
 void tk_setting_format(const struct tk_setting *s, const struct tk_settings *values, char *out,
                        size_t size)
 {
@@ -53,7 +55,7 @@ char *tk_settings_job_text(void)
     /* Not a setting, but ranks must agree on it too: buffers and rings have this size. */
     fprintf(out, "--with-ibv-max-medium=%d\n", TK_MAX_MEDIUM);
     for (size_t i = 0; i < tk_setting_count; i++) {
-        char value[256];
+        char value[text_max];
         if (tk_setting_table[i].scope != TK_SCOPE_JOB)
             continue;
         tk_setting_format(&tk_setting_table[i], &tk_settings, value, sizeof(value));
@@ -64,12 +66,45 @@ char *tk_settings_job_text(void)
 }
 
 /* FNV-1a, 64 bits: only has to detect accidental differences. */
+static uint64_t hash_add(uint64_t hash, const void *bytes, size_t size)
+{
+    for (const unsigned char *at = bytes; size > 0; at++, size--)
+        hash = (hash ^ *at) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return hash_add(hash_add(hash, text, strnlen(text, text_max - 1)), "", 1);
+}
+
+/* Two values have the same hash if they have the same text. Each rank hashes all of them at its
+ * start, and few are formatted for it. */
+static uint64_t hash_setting(uint64_t hash, const struct tk_setting *s)
+{
+    const void *field = (const char *)&tk_settings + s->offset;
+    char text[text_max];
+    switch (s->type) {
+    case TK_SETTING_INT:
+    case TK_SETTING_SIZE:
+        return hash_add(hash, field, sizeof(uint64_t));
+    case TK_SETTING_BOOL:
+        return hash_add(hash, field, sizeof(bool));
+    case TK_SETTING_TEXT:
+    case TK_SETTING_CHOICE:
+        return hash_text(hash, *(const char *const *)field);
+    default:
+        tk_setting_format(s, &tk_settings, text, sizeof(text));
+        return hash_text(hash, text);
+    }
+}
+
 uint64_t tk_settings_job_hash(void)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    char *text = tk_settings_job_text();
-    for (const char *at = text; at && *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-    free(text);
+    const int medium = TK_MAX_MEDIUM;
+    uint64_t hash = hash_add(0xcbf29ce484222325u, &medium, sizeof(medium));
+    for (size_t i = 0; i < tk_setting_count; i++)
+        if (tk_setting_table[i].scope == TK_SCOPE_JOB)
+            hash = hash_setting(hash, &tk_setting_table[i]);
     return hash;
 }

@@ -22,6 +22,27 @@ static int parse(const char *one, const char *two, struct shca_config *c, char w
     return shca_settings_parse(env, c, why, 400);
 }
 
+/* More entries than a process can name settings for: the last ones count too. */
+static void found_among_many(void)
+{
+    enum { many = 100 };
+    char *env[many + 2], why[400];
+    struct shca_config c;
+
+    why[0] = 0;
+    for (int n = 0; n <= many; n++) {
+        for (int i = 0; i < n; i++)
+            env[i] = i % 2 ? "SOFTHCA_HCAS=2" : "HOME=/";
+        env[n] = "SOFTHCA_PORTS=3";
+        env[n + 1] = NULL;
+        EXPECT(shca_settings_parse(env, &c, why, sizeof why) == 0 && c.ports == 3 &&
+                   c.hcas == (n > 1 ? 2 : 1),
+               "behind %d entries: %s", n, why);
+        env[n] = "SOFTHCA_PORT=3";
+        EXPECT(shca_settings_parse(env, &c, why, sizeof why) != 0, "%d: not refused", n);
+    }
+}
+
 static void refused_by_name(void)
 {
     static const struct {
@@ -217,6 +238,7 @@ int main(void)
     char path[4096];
     char *text;
 
+    found_among_many();
     refused_by_name();
     obeyed();
     empty_is_unset();

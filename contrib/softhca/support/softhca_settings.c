@@ -66,6 +66,28 @@ static const char *lookup(char *const *env, const char *name)
     return NULL;
 }
 
+static bool is_own(const char *entry)
+{
+    return strncmp(entry, PREFIX, sizeof PREFIX - 1) == 0;
+}
+
+/* Those that may name settings, if they are few: each setting is looked for among them, by each
+ * process that opens a device. */
+static char *const *own_entries(char *const *env, char *own[], size_t most)
+{
+    size_t count = 0;
+
+    for (char *const *at = env; *at; at++) {
+        if (!is_own(*at))
+            continue;
+        if (count == most)
+            return env;
+        own[count++] = *at;
+    }
+    own[count] = NULL;
+    return own;
+}
+
 /* Edit distance (insert, delete, replace) between the first n letters of a and b (up to 31). */
 static unsigned distance(const char *a, size_t n, const char *b)
 {
@@ -115,7 +137,7 @@ static int refuse_name(const char *entry, struct reason *r)
 static int check_names(char *const *env, struct reason *r)
 {
     for (; *env; env++) {
-        bool known = strncmp(*env, PREFIX, sizeof PREFIX - 1) != 0;
+        bool known = !is_own(*env);
 
         for (size_t i = 0; i < shca_setting_count && !known; i++)
             known = value_in(*env, shca_settings[i].name) != NULL;
@@ -578,8 +600,10 @@ static int parse_wire(struct shca_config *c, struct reason *r)
     return 0;
 }
 
-int shca_settings_parse(char *const *env, struct shca_config *out, char *why, size_t n)
+int shca_settings_parse(char *const *all, struct shca_config *out, char *why, size_t n)
 {
+    enum { most = 32 };
+    char *own[most + 1], *const *env = own_entries(all, own, most);
     struct reason r = {why, n};
     int e = check_names(env, &r);
 

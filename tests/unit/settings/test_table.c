@@ -24,6 +24,34 @@ static bool has_field(const struct tk_setting *s)
            s->type != TK_SETTING_TOOLS && s->type != TK_SETTING_SWITCH;
 }
 
+/* Each rank looks for its environment among the settings, and only by the rest of a name. */
+static void an_entry_names_the_setting_with_its_whole_name(void **state)
+{
+    char entry[128];
+    (void)state;
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        const struct tk_setting *s = &tk_setting_table[i];
+        snprintf(entry, sizeof(entry), "%s=1", s->name);
+        assert_ptr_equal(tk_setting_in(entry), s);
+        assert_null(tk_setting_in(s->name));
+        entry[0] = 'g';
+        assert_null(tk_setting_in(entry));
+        snprintf(entry, sizeof(entry), "%sX=1", s->name);
+        assert_ptr_not_equal(tk_setting_in(entry), s);
+    }
+    assert_null(tk_setting_in("GASNET_=1"));
+    assert_null(tk_setting_in("PATH=/GASNET_"));
+    assert_null(tk_setting_in(""));
+}
+
+static void the_first_of_two_entries_counts(void **state)
+{
+    static char *const env[] = {"GASNET_CONNECT_SNDS=5", "GASNET_CONNECT_SNDS=6", NULL};
+    (void)state;
+    assert_int_equal(tk_settings_load(env), TK_OK);
+    assert_int_equal(tk_settings.connect_snds, 5);
+}
+
 static void no_two_settings_share_a_field(void **state)
 {
     for (size_t i = 0; i < tk_setting_count; i++) {
@@ -274,6 +302,47 @@ static void a_job_wide_difference_changes_the_hash(void **state)
     assert_true(tk_settings_job_hash() != defaults);
 }
 
+static void change(const struct tk_setting *s)
+{
+    void *field = (char *)&tk_settings + s->offset;
+    switch (s->type) {
+    case TK_SETTING_INT:
+    case TK_SETTING_SIZE:
+        *(uint64_t *)field += UINT64_C(1) << 40;
+        break;
+    case TK_SETTING_BOOL:
+        *(bool *)field = !*(bool *)field;
+        break;
+    case TK_SETTING_REAL:
+        *(double *)field += 1;
+        break;
+    case TK_SETTING_TEXT:
+    case TK_SETTING_CHOICE:
+        *(const char **)field = "another";
+        break;
+    default:
+        break;
+    }
+}
+
+/* As the text that shows the difference does. */
+static void each_job_wide_value_changes_the_hash(void **state)
+{
+    (void)state;
+    unit_settings(NULL);
+    const struct tk_settings before = tk_settings;
+    const uint64_t defaults = tk_settings_job_hash();
+    char *text = tk_settings_job_text();
+    for (size_t i = 0; i < tk_setting_count; i++) {
+        change(&tk_setting_table[i]);
+        char *now = tk_settings_job_text();
+        assert_int_equal(tk_settings_job_hash() != defaults, strcmp(now, text) != 0);
+        free(now);
+        tk_settings = before;
+    }
+    free(text);
+}
+
 static void a_rank_wide_difference_does_not(void **state)
 {
     unit_settings(NULL);
@@ -346,6 +415,8 @@ static void the_printed_table_has_every_setting_in_order(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_name_is_unique_and_ours),
+    cmocka_unit_test(an_entry_names_the_setting_with_its_whole_name),
+    cmocka_unit_test(the_first_of_two_entries_counts),
     cmocka_unit_test(no_two_settings_share_a_field),
     cmocka_unit_test(every_default_is_legal),
     cmocka_unit_test(every_setting_is_explained),
@@ -363,6 +434,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_switch_of_the_tools_is_judged_here),
     cmocka_unit_test(a_client_changes_its_own_names_only),
     cmocka_unit_test(a_job_wide_difference_changes_the_hash),
+    cmocka_unit_test(each_job_wide_value_changes_the_hash),
     cmocka_unit_test(a_rank_wide_difference_does_not),
     cmocka_unit_test(the_job_text_lists_job_wide_settings_one_a_line),
     cmocka_unit_test(the_changed_settings_are_those_that_differ),
