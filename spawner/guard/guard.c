@@ -38,7 +38,7 @@ static void guard_read_exec_errors(struct guard *g)
     }
 }
 
-/* libpmix was seen to crash with 128 KiB. */
+/* libpmix was seen to crash with 192 KiB, and with 256 KiB and a large environment. */
 static bool stack_is_small(char *text, size_t size)
 {
     const rlim_t enough = 512 << 10;

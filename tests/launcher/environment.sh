@@ -137,7 +137,7 @@ done
 
 if [ -z "${TRUNKLINE_TEST_SANITIZER#no}" ]; then # a sanitizer needs terabytes
     promise "limits that end libpmix are named: of the stack, and of the size of files"
-    for limited in "-s 64" "-f 1"; do
+    for limited in "-s 160" "-f 1"; do
         # shellcheck disable=SC2086 # two words; the file is written by a process without the limit
         (ulimit $limited && TRUNKLINE_TEST_MARK=$mark "$GASNETRUN" -n 2 "$probe" 2>&1) | cat >"$work/err"
         err_has "the PMIx server process was killed by signal .*raise ulimit ${limited% *}\$"
