@@ -85,14 +85,14 @@ clean()
     [ -z "$(ls "$work/session")" ] || fail "left in the session directory: $(ls "$work/session")"
 }
 
-# eventually SECONDS COMMAND...: repeats the command until it succeeds
+# eventually SECONDS COMMAND...: repeats the command until it succeeds. Its variables are no test's: job calls it too.
 eventually()
 {
-    seconds=$1
-    began=$(now)
+    eventually_limit=$1
+    eventually_began=$(now)
     shift
     until "$@"; do
-        in_time "$seconds" "$began" || return 1
+        in_time "$eventually_limit" "$eventually_began" || return 1
         sleep 0.02
     done
 }
