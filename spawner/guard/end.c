@@ -48,9 +48,12 @@ static void kill_everything(struct guard *g)
 {
     children_signal(g->pids, g->count, SIGKILL);
     children_signal_all(SIGKILL, g->apart, tree_pids(&g->tree, g->apart));
-    g->deadline = clock_ms() + KILL_AGAIN_MS;
+    int64_t now = clock_ms();
     if (g->patience == CLOCK_NEVER)
-        g->patience = clock_ms() + SWEEP_MS;
+        g->patience = now + SWEEP_MS;
+    else if (now - KILL_AGAIN_MS > g->deadline)
+        g->patience += now - g->deadline; /* a guard without CPU has killed nobody */
+    g->deadline = now + KILL_AGAIN_MS;
 }
 
 void guard_end_ranks(struct guard *g, uint32_t grace_ms)
@@ -133,9 +136,10 @@ static void leave_if_over(struct guard *g)
 {
     if (!tree_is_over(&g->tree) || !tree_is_silent(&g->tree))
         return;
-    if (!g->left_some && !childless(g)) {
+    if (!childless(g)) {
         children_signal_all(SIGKILL, NULL, 0);
-        children_sweep(clock_ms() + SWEEP_MS);
+        if (!g->left_some)
+            children_sweep(clock_ms() + SWEEP_MS);
     }
     session_remove_hosts(g->job, g->job->host + 1, g->end);
     wire_send_now(&g->output, WIRE_OUTPUT_END, 0, 0, NULL, 0);
@@ -143,7 +147,7 @@ static void leave_if_over(struct guard *g)
     _exit(0);
 }
 
-/* Appends a process to a list in a sentence; false when the text is full. */
+/* Appends a process to a list in a sentence; false if it does not fit. */
 static bool add_unkillable(const struct guard *g, pid_t pid, char *text, size_t size)
 {
     char name[40], doing[200];
@@ -154,23 +158,26 @@ static bool add_unkillable(const struct guard *g, pid_t pid, char *text, size_t 
         if (g->pids[i] == pid)
             snprintf(name, sizeof(name), "rank %u (pid %d)", g->first + i, (int)pid);
     procinfo_describe(pid, NULL, doing, sizeof(doing));
-    return snprintf(text + used, size - used, "%s%s is %s", used ? ", " : "", name, doing) <
-           (int)(size - used);
+    if (snprintf(text + used, size - used, "%s%s is %s", used ? ", " : "", name, doing) <
+        (int)(size - used))
+        return true;
+    text[used] = 0;
+    return false;
 }
 
 /* Gives up a process in an uninterruptible sleep, or one that has changed its user. */
 static void leave_unkillable(struct guard *g)
 {
     enum { NAMED_MAX = 3 };
-    char text[500] = "", more[32] = "";
+    char text[330] = "", more[32] = ""; /* the head keeps 511 bytes of a sentence */
     pid_t left[NAMED_MAX];
 
     g->patience = CLOCK_NEVER;
     if (g->phase == GUARD_DRAINING || g->phase == GUARD_SENDING || childless(g))
         return;
-    g->left_some = true;
     unsigned count = children_list(left, NAMED_MAX, g->apart, tree_pids(&g->tree, g->apart));
     unsigned named = 0;
+    g->left_some = true;
     while (named < count && named < NAMED_MAX && add_unkillable(g, left[named], text, sizeof(text)))
         named++;
     if (named < count)
@@ -200,16 +207,16 @@ void guard_advance(struct guard *g)
     bool over = g->alive == 0 && (g->killing || g->phase == GUARD_RUNNING);
     if (g->phase <= GUARD_RUNNING && over)
         begin_cleaning(g);
-    if (clock_ms() >= g->patience)
-        leave_unkillable(g);
     if (g->phase == GUARD_CLEANING && childless(g)) {
         g->phase = GUARD_DRAINING;
         g->deadline = clock_ms() + DRAIN_MS;
     }
+    if (g->phase < GUARD_DRAINING && late && (g->killing || g->phase == GUARD_CLEANING))
+        kill_everything(g);
+    if (clock_ms() >= g->patience)
+        leave_unkillable(g);
     if (g->phase == GUARD_DRAINING)
         guard_drain(g);
-    else if (g->phase < GUARD_DRAINING && late && (g->killing || g->phase == GUARD_CLEANING))
-        kill_everything(g);
     if (g->phase == GUARD_SENDING && guard_send_files(g))
         end_host(g);
     if (g->phase == GUARD_RELAYING)

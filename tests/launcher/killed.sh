@@ -105,6 +105,14 @@ status_is 0
 job -n 2 sh -c 'sleep 1000 & exit 0'
 status_is 0
 
+promise "a guard without CPU for longer than it waits for a process: each child is ended, and none is said to survive SIGKILL"
+began=$(now)
+GASNET_KILL_GRACE=0.2 LD_PRELOAD=$top_builddir/tests/launcher/stalled_kill.so \
+    job -n 2 sh -c 'if [ $PMIX_RANK = 0 ]; then sleep 0.5; exit 3; fi; trap "" TERM; setsid -w sh -c "while :; do sleep 1; done"; :'
+status_is 3
+err_lines 1
+if faster 6 "$began"; then fail "the guard was not stalled"; fi
+
 promise "nothing of ours in /dev/shm"
 ls /dev/shm 2>/dev/null | grep -E 'gasnetrun|trunkline|pmix' && fail "left in /dev/shm"
 exit 0

@@ -7,6 +7,7 @@ $(call launcher_program,pmix_probe,tests/launcher/pmix_probe.c,$$(PMIX_LIBS))
 # Not with a sanitizer: it is loaded before that.
 $(call variant,launcher-preload,$$(AM_CPPFLAGS) $$(plain_cflags) $(pic))
 $(call shared,tests/launcher/hung_exec.so,$(call objects,launcher-preload,tests/launcher/hung_exec.c))
+$(call shared,tests/launcher/stalled_kill.so,$(call objects,launcher-preload,tests/launcher/stalled_kill.c))
 # Without libraries: it runs as a user that may not be able to read the build tree.
 $(call program,tests/launcher/foreign_connection,$(call objects,launcher-plain,tests/launcher/foreign_connection.c),,plain)
 $(call program,tests/launcher/other_user,$(call objects,launcher-plain,tests/launcher/other_user.c),,plain)
@@ -34,6 +35,7 @@ endif
 launcher_scripts = $(patsubst %,tests/launcher/%.sh,status usage signals killed start_timeout foreign_connection server_stuck_at_exit output \
     unread_output input environment hosts scale slurm openmpi ordinary_user ssh ssh_errors refused registration unkillable)
 needs_tests/launcher/unkillable.sh = tests/launcher/other_user
+needs_tests/launcher/killed.sh = tests/launcher/stalled_kill.so
 needs_tests/launcher/start_timeout.sh = tests/launcher/hung_exec.so
 needs_tests/launcher/refused.sh = tests/job/deny_syscalls
 launcher_needs = $(patsubst %,tests/launcher/%,pmix_probe foreign_connection hostile registration)
