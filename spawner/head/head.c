@@ -98,6 +98,20 @@ static void head_log(struct head *h, const char *format, ...)
     output_add(&h->output, STDERR_FILENO, UINT32_MAX, line, length);
 }
 
+/* For what the user must know, even if nobody reads the output of the ranks any more. */
+static void head_show(struct head *h, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void head_show(struct head *h, const char *format, ...)
+{
+    char line[LOG_LINE_MAX];
+    va_list args;
+    va_start(args, format);
+    size_t length = log_format(line, format, args);
+    va_end(args);
+    output_show(&h->output, line, length);
+}
+
 static void log_lines(void *owner, const char *text, size_t length)
 {
     struct head *h = owner;
@@ -431,7 +445,7 @@ static void head_take_control(void *owner, const struct wire_frame *f)
         break;
     case WIRE_FAILED:
         if (!policy_launcher_failed(&h->policy, words, length, clock_ms()) && f->aux)
-            head_log(h, "%s", words);
+            head_show(h, "%s", words);
         break;
     case WIRE_LOST:
         host_is_lost(h, f->host, words, length);

@@ -131,6 +131,15 @@ void output_discard(struct output *o)
     while (o->first)
         drop_front(o);
     o->stream[STDOUT_FILENO].dead = o->stream[STDERR_FILENO].dead = true;
+    o->is_discarded = true;
+}
+
+void output_show(struct output *o, const char *line, size_t length)
+{
+    if (!o->is_discarded)
+        output_add(o, STDERR_FILENO, UINT32_MAX, line, length);
+    else if (output_is_writable(STDERR_FILENO) && write(STDERR_FILENO, line, length) < 0)
+        o->failed = true;
 }
 
 unsigned output_give_up(struct output *o)

@@ -26,6 +26,7 @@ struct output {
     size_t length;    /* bytes queued */
     uint64_t written; /* bytes written */
     struct output_stream stream[3];
+    bool is_discarded; /* output_discard() */
     bool failed; /* output was lost for a reason worth a non-zero status (disk full, no reader);
                   a job that ended well has status 74 then */
 };
@@ -47,6 +48,10 @@ unsigned output_write(struct output *o);
 
 /* Drops everything queued and all that is added later. */
 void output_discard(struct output *o);
+
+/* Queues a line of the launcher. After output_discard() it is still written, but only if that needs
+ * no waiting. */
+void output_show(struct output *o, const char *line, size_t length);
 
 /* Drops everything queued, now and later, for the stream at the front of the queue, whose reader
  * blocks the rest, and counts the bytes. Returns the stream. The queue must not be empty. */

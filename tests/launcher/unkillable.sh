@@ -66,6 +66,23 @@ two_hosts()
     at_once
 }
 
+by_signal()
+{
+    promise "a signal to the launcher: its line, and the one that comes when it no longer waits for a reader"
+    # shellcheck disable=SC2016 # for the rank
+    start -n 2 sh -c 'if [ $PMIX_RANK = 1 ]; then exec $UNKILLABLE/other_user $UNKILLABLE/stay; fi; exec sleep 1000'
+    eventually 10 out_has another || fail "rank 1 did not start"
+    began=$(now)
+    kill -TERM "$job_pid"
+    finish
+    status_is 143
+    err_lines 2
+    err_has "got signal 15"
+    err_has "$left"
+    at_once
+    clean
+}
+
 left_behind()
 {
     promise "processes that ranks left behind: status 1, one line"
@@ -80,7 +97,9 @@ left_behind()
 
 aside one_host
 aside two_hosts
+aside by_signal
 aside left_behind
 joined one_host
 joined two_hosts
+joined by_signal
 joined left_behind
