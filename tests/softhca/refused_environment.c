@@ -267,6 +267,53 @@ static void forged_member(void)
         in_two(believe_nothing, forge);
 }
 
+/* ---- another PID namespace ---- */
+
+/* The name of a member that only its namespace tells from one that can be reached. */
+static int take_hidden_name(void)
+{
+    struct shca_name name = {.slot = 7, .pid = 1, .space = shca_name_space() + 1, .fd = 3};
+    char text[108];
+
+    shca_name_fabric(getenv("SOFTHCA_FABRIC"), 0, name.fabric);
+    shca_name_segment(text, sizeof text, &name);
+    return take_name(text);
+}
+
+/* Whoever is refused may try again when that member has ended. */
+static void another_namespace(void)
+{
+    if (!am_root("another_namespace"))
+        return;
+    int fd = take_hidden_name();
+    listen_to_stderr();
+    CHECK(!try_open());
+    CHECK_EQ(errno, EINVAL);
+    close(fd);
+    struct ibv_context *ctx = try_open();
+    const char *text = said();
+
+    CHECK(ctx);
+    CHECK_SAID(text, "process 1 of the same fabric", 1);
+    CHECK_SAID(text, "\n", 1);
+}
+
+static void forge_hidden(int fd, pid_t other)
+{
+    (void)other;
+    become_nobody(true);
+    take_hidden_name();
+    meet(fd);
+    meet(fd);
+}
+
+/* If the kernel doesn't say whose name it is, there is a message, too. */
+static void forged_namespace(void)
+{
+    if (am_root("forged_namespace"))
+        in_two(believe_nothing, forge_hidden);
+}
+
 /* ---- other users, other fabrics: out of reach ---- */
 
 static void out_of_reach(int fd, pid_t other)
@@ -511,6 +558,8 @@ int main(int argc, char **argv)
         {"another_shape", another_shape},
         {"another_layout", another_layout},
         {"forged_member", forged_member},
+        {"another_namespace", another_namespace},
+        {"forged_namespace", forged_namespace},
         {"another_user", another_user},
         {"another_fabric", another_fabric},
         {"not_dumpable", not_dumpable},

@@ -461,7 +461,8 @@ static int refuse_hidden(void)
         return 0;
     shca_log("process %u of the same fabric, %s, is in another PID namespace (container), where "
              "this process can't reach its memory; let all run in one, or set SOFTHCA_UDP=auto so "
-             "that they send packets",
+             "that they send packets, or SOFTHCA_FABRIC to start another fabric, if they need not "
+             "talk",
              hidden.pid, shca_config.fabric_name);
     return hidden.is_ours ? EINVAL : 0;
 }
@@ -474,6 +475,7 @@ int shca_registry_agree(void)
     if (shca_directory_is_alike(shca.seg))
         return 0;
     pthread_mutex_lock(&registry_lock);
+    memset(&hidden, 0, sizeof hidden); /* those of an earlier attempt may be gone */
     hidden.asked = true;
     e = refresh();
     hidden.asked = false;
