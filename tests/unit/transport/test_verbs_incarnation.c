@@ -386,7 +386,6 @@ static void lives_of_chance_end_well(void **state)
     free(todo);
 }
 
-/* The code is prefetched as a whole when a peer is first used, so it is in one section. */
 /* In a crowd a repeat comes later, but by its setting at once where that is longer than the longest
  * one. */
 static void a_crowd_is_given_time_to_answer(void **state)
@@ -399,6 +398,7 @@ static void a_crowd_is_given_time_to_answer(void **state)
     assert_int_equal(tk_incarnation_patience(60000, 1000, 2), 60000);
 }
 
+/* The code is prefetched as a whole when a peer is first used, so it is in one section. */
 static void its_code_is_in_the_section_of_a_first_use(void **state)
 {
     const uintptr_t code[] = {(uintptr_t)tk_incarnation_act, (uintptr_t)tk_incarnation_came,
