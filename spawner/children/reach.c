@@ -147,13 +147,15 @@ static bool visit_listed(struct child_visit *v)
 
 static void visit_scanned(struct child_visit *v)
 {
-    pid_t self = getpid();
+    pid_t pids[NAMESPACES_MAX];
+    unsigned count = pids_of("self", pids);
+    pid_t self = count ? pids[0] : getpid(); /* as /proc has it */
     DIR *d = opendir("/proc");
     if (!d)
         return;
     for (struct dirent *e = readdir(d); e; e = readdir(d))
         if (isdigit((unsigned char)e->d_name[0]) && parent_of(e->d_name) == self)
-            visit_child(v, (pid_t)atol(e->d_name));
+            visit_child(v, pid_here((pid_t)atol(e->d_name), count ? count - 1 : 0));
     closedir(d);
 }
 

@@ -6,6 +6,7 @@
 #include "spawner/children/bind.h"
 #include "spawner/children/children.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -237,6 +238,63 @@ static void groups_of_children_get_signals(void **state)
     assert_int_equal(end_of(pids[1]), SIGTERM);
 }
 
+/* A kernel that keeps no list of children; the names of all other files are as they are. */
+static bool lacks_list;
+
+__attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
+{
+    int fd;
+    if (lacks_list && strcmp(path, "/proc/thread-self/children") == 0) {
+        errno = ENOENT;
+        return NULL;
+    }
+    assert_int_equal(*mode, 'r');
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? NULL : fdopen(fd, mode);
+}
+
+/* The exit status is 0 if our one child is found, and gets the signal. */
+static int find_and_end_child(void)
+{
+    pid_t child = waiting_child(), found = 0;
+    int status;
+    bool is_found = children_list(&found, 1, NULL, 0) == 1 && found == child &&
+                    children_signal_all(SIGTERM, NULL, 0) == 1;
+    if (!is_found)
+        kill(child, SIGKILL);
+    return waitpid(child, &status, 0) == child && is_found ? 0 : 1;
+}
+
+static void children_are_found(void **state)
+{
+    assert_int_equal(find_and_end_child(), 0);
+    lacks_list = true;
+    assert_int_equal(find_and_end_child(), 0);
+    lacks_list = false;
+}
+
+/* As in a container that has the /proc of its host: pids differ. */
+static void children_are_found_by_the_proc_of_others(void **state)
+{
+    int status;
+    for (int round = 0; round < 2; round++) {
+        pid_t first, outside = fork();
+        lacks_list = round > 0;
+        if (outside == 0) {
+            if (unshare(CLONE_NEWPID) != 0)
+                _exit(77);
+            if ((first = fork()) == 0)
+                _exit(find_and_end_child());
+            _exit(waitpid(first, &status, 0) == first && status == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(outside, &status, 0), outside);
+        lacks_list = false;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            skip(); /* this user may not */
+        assert_int_equal(status, 0);
+    }
+}
+
 static int tear_down(void **state)
 {
     bind_free(&plan);
@@ -254,6 +312,8 @@ int main(void)
         cmocka_unit_test(a_start_costs_the_same_however_many_files_are_open),
         cmocka_unit_test(signals_go_to_children_only),
         cmocka_unit_test(groups_of_children_get_signals),
+        cmocka_unit_test(children_are_found),
+        cmocka_unit_test(children_are_found_by_the_proc_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }
