@@ -107,6 +107,7 @@ own_for_too_long()
     echo >"$work/go1"
     if ! eventually 2 out_count joined 3; then
         echo "not joined within 2 s: this machine is too busy to tell"
+        echo >"$work/go2" # if it has joined since
         finish
         return 0
     fi

@@ -32,6 +32,7 @@ cleanup()
 {
     status=$?
     trap - EXIT
+    mark=[a-z_-]*$mark # also jobs of functions that run aside
     for p in $(marked); do
         kill -KILL "$p" 2>/dev/null
     done
