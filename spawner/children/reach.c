@@ -120,6 +120,8 @@ struct child_visit {
 
 static void visit_child(struct child_visit *v, pid_t pid)
 {
+    if (pid <= 0) /* gone since it was listed */
+        return;
     for (size_t i = 0; i < v->except_count; i++)
         if (v->except[i] == pid)
             return;
