@@ -280,7 +280,7 @@ static int take_hidden_name(void)
     return take_name(text);
 }
 
-/* Whoever is refused may try again when that member has ended. */
+/* A process that was refused may open a device when that member has ended. */
 static void another_namespace(void)
 {
     if (!am_root("another_namespace"))
